@@ -175,7 +175,8 @@ struct IndexSlice {
 struct TransferMetric {
   std::uint64_t bytes = 0;                // bytes this rank wrote (prefill)
   std::uint32_t pages = 0, chunks = 0;
-  std::optional<Duration> transfer_latency;  // first send() to the poll() that saw Success
+  // First send() (decode: publish()) to the poll() that saw Success. [spec 2.7]
+  std::optional<Duration> transfer_latency;
   std::optional<Duration> bootstrap_wait;    // open to metadata (prefill) or to publish (decode)
   std::optional<Instant> last_write_done;    // prefill: when the last write had landed
   std::optional<Instant> concluded_at;       // when the room became terminal on this side

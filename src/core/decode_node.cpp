@@ -77,6 +77,10 @@ Result<RoomKey> DecodeNode::step(Instant now, DecodeEvent event, Actions& out) {
             on_send_failed(now, failed, out);
             return done();
           },
+          [&](PeerDisconnected& disconnected) {
+            on_disconnected(now, disconnected.peer, out);
+            return done();
+          },
           [&](TopologyReply& reply) {
             on_topology(now, reply, out);
             return done();
@@ -202,15 +206,30 @@ void DecodeNode::on_send_failed(Instant now, const SendFailed& failed, Actions& 
   const bool is_registration = std::holds_alternative<Registration>(failed.message);
   if (metadata == nullptr && !is_registration) return;
   directory_.invalidate(failed.to);
-  std::vector<RoomId> victims;
-  for (const auto& [id, room] : rooms_) {
-    if (metadata != nullptr && id != metadata->room) continue;
-    const auto is_peer = [&](const PrefillPeer& peer) { return peer.endpoint == failed.to; };
-    if (std::any_of(room.peers().begin(), room.peers().end(), is_peer)) victims.push_back(id);
-  }
   const char* operation = is_registration ? "_register_kv_args" : "send_metadata";
-  for (const RoomId id : victims) {
+  for (const RoomId id : rooms_with(failed.to)) {
+    if (metadata != nullptr && id != metadata->room) continue;
     fail(now, rooms_.at(id), failures::send_failed(operation, failed.to, failed.reason), out);
+    settle(id, out);
+  }
+}
+
+std::vector<RoomId> DecodeNode::rooms_with(const Endpoint& endpoint) const {
+  const auto is_peer = [&](const PrefillPeer& peer) { return peer.endpoint == endpoint; };
+  std::vector<RoomId> found;
+  for (const auto& [id, room] : rooms_) {
+    if (std::any_of(room.peers().begin(), room.peers().end(), is_peer)) found.push_back(id);
+  }
+  return found;
+}
+
+// A broken control connection is no proof that the rank stopped writing: a published room holds its
+// pages as after any other failure. The next room asks for the rank's address again.
+void DecodeNode::on_disconnected(Instant now, const Endpoint& peer, Actions& out) {
+  directory_.invalidate(peer);
+  for (const RoomId id : rooms_with(peer)) {
+    DecodeRoom& room = rooms_.at(id);
+    fail(now, room, failures::connection_lost(room.bootstrap_address()), out);
     settle(id, out);
   }
 }

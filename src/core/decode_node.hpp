@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "baton/result.hpp"
 #include "core/actions.hpp"
@@ -36,6 +37,9 @@ class DecodeNode {
   void on_message(Instant now, const Message& message, Actions& out);
   void on_status(Instant now, const Status& message, Actions& out);
   void on_send_failed(Instant now, const SendFailed& failed, Actions& out);
+  void on_disconnected(Instant now, const Endpoint& peer, Actions& out);
+  // Rooms that have `peer` among their prefill ranks.
+  std::vector<RoomId> rooms_with(const Endpoint& peer) const;
   void on_topology(Instant now, const TopologyReply& reply, Actions& out);
   void on_route(Instant now, const RouteReply& reply, Actions& out);
   void on_tick(Instant now, Actions& out);

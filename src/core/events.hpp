@@ -84,6 +84,11 @@ struct SendFailed {
   std::string reason;
 };
 
+// The control connection to a prefill rank broke: its process is gone, or the network is.
+struct PeerDisconnected {
+  Endpoint peer;
+};
+
 // --- from the data plane ------------------------------------------------------------------------
 
 struct WriteDone {
@@ -114,6 +119,7 @@ struct Tick {};
 using PrefillEvent = std::variant<OpenSender, InitSender, SendChunk, AbortRoom, ClearRoom, Observe,
                                   MessageReceived, SendFailed, WriteDone, Tick>;
 using DecodeEvent = std::variant<OpenReceiver, Publish, AbortRoom, ClearRoom, Observe,
-                                 MessageReceived, SendFailed, TopologyReply, RouteReply, Tick>;
+                                 MessageReceived, SendFailed, PeerDisconnected, TopologyReply, RouteReply,
+                                 Tick>;
 
 }  // namespace baton::core

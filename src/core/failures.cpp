@@ -119,6 +119,11 @@ Failure send_failed(std::string_view operation, const Endpoint& peer, const std:
           with_cause(std::string(operation) + " to prefill " + to_string(peer) + " failed", cause)};
 }
 
+Failure connection_lost(const std::string& bootstrap_address) {
+  return {FailureCode::peer_lost,
+          "Lost connection with prefill instance (bootstrap_addr: " + bootstrap_address + ")"};
+}
+
 Failure reported_by_prefill(const std::string& reason) {
   return {FailureCode::reported_by_peer,
           reason.empty() ? "Failed to get kvcache from prefill instance, it might be dead"

@@ -28,6 +28,7 @@ Failure no_route(std::uint32_t dp, std::uint32_t cp, std::uint32_t tp, std::uint
                  const std::string& cause);
 Failure incompatible(const std::string& bootstrap_address, const std::string& what);
 Failure send_failed(std::string_view operation, const Endpoint& peer, const std::string& cause);
+Failure connection_lost(const std::string& bootstrap_address);
 Failure reported_by_prefill(const std::string& reason);
 
 }  // namespace baton::core::failures
