@@ -1,6 +1,7 @@
 // ControlChannel: the hub plus a dialect: core messages in, core messages out.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>

@@ -72,6 +72,12 @@ Result<void> check_kv_args(const KvArgs& kv) {
     if (Result<void> checked = check_buffers(name, component.tensors, kv.memory); !checked) {
       return checked;
     }
+    for (const KvBuffer& tensor : component.tensors) {
+      if (tensor.item_bytes > std::numeric_limits<std::uint32_t>::max()) {
+        return bad(name + " has slots of " + std::to_string(tensor.item_bytes) +
+                   " bytes; the wire carries less than 4 GiB");
+      }
+    }
     if (!component.layer_ids.empty() && component.layer_ids.size() != component.tensors.size()) {
       return bad(name + " has " + std::to_string(component.layer_ids.size()) + " layer ids for " +
                  std::to_string(component.tensors.size()) + " tensors");

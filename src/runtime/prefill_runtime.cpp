@@ -5,7 +5,6 @@
 
 #include "bootstrap/client.hpp"
 #include "core/topology.hpp"
-#include "net/local_address.hpp"
 #include "runtime/setup.hpp"
 
 namespace baton::runtime {

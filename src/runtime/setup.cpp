@@ -39,7 +39,7 @@ Result<RankParts> set_up_rank(const NodeConfig& config, std::unique_ptr<Transfer
   RankParts parts;
   parts.endpoint.host = config.host;
   if (config.host.empty()) {
-    Result<std::string> chosen = net::local_address();
+    Result<std::string> chosen = net::local_address(net::read_address_environment());
     if (!chosen) return chosen.error();
     parts.endpoint.host = *chosen;
   }
