@@ -267,7 +267,7 @@ INSTANTIATE_TEST_SUITE_P(Engines, Handoff,
                          testing::Values(Setting{"local_shared", "local", true},
                                          Setting{"local_process_vm", "local", false},
                                          Setting{"mooncake_tcp", "mooncake_tcp", true}),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace
 }  // namespace baton

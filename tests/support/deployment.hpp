@@ -68,7 +68,8 @@ struct Pool {
   }
   void fill(unsigned seed) const {
     for (std::size_t index = 0; index < memory.size_bytes(); ++index) {
-      memory.data()[index] = static_cast<std::byte>(seed = seed * 1664525u + 1013904223u >> 3);
+      seed = seed * 1664525u + 1013904223u;
+      memory.data()[index] = static_cast<std::byte>(seed >> 24);
     }
   }
 
