@@ -208,7 +208,9 @@ void DecodeNode::on_send_failed(Instant now, const SendFailed& failed, Actions& 
   directory_.invalidate(failed.to);
   const char* operation = is_registration ? "_register_kv_args" : "send_metadata";
   for (const RoomId id : rooms_with(failed.to)) {
-    if (metadata != nullptr && id != metadata->room) continue;
+    // Metadata of a room that has not published is of an earlier use of its number.
+    const bool sent = rooms_.at(id).phase() == DecodeRoom::Phase::published;
+    if (metadata != nullptr && (id != metadata->room || !sent)) continue;
     fail(now, rooms_.at(id), failures::send_failed(operation, failed.to, failed.reason), out);
     settle(id, out);
   }

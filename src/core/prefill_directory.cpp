@@ -108,6 +108,7 @@ void PrefillDirectory::forget_failed(const RouteKey& key) {
 std::string PrefillDirectory::last_error(const std::string& address) const {
   const auto found = deployments_.find(address);
   if (found == deployments_.end()) return {};
+  if (found->second.state == State::known) return "no answer about the rank's address yet";
   if (found->second.error.empty()) return "no answer yet";
   return found->second.error;
 }

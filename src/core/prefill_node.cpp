@@ -30,7 +30,8 @@ Life PrefillNode::take_life() { return std::exchange(next_life_, Life{next_life_
 Result<RoomKey> PrefillNode::step(Instant now, PrefillEvent event, Actions& out) {
   const auto with_room = [&](RoomKey key, auto&& handle) -> Result<RoomKey> {
     PrefillRoom* room = find_live(key);
-    if (room == nullptr) return gone(key);
+    // A room that only decode announced has no application: aborted here it would stay for ever.
+    if (room == nullptr || !room->was_opened()) return gone(key);
     const Result<void> done = handle(*room);
     if (!done) return done.error();
     settle(key.room, out);

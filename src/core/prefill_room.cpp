@@ -179,12 +179,14 @@ Result<void> PrefillRoom::on_send(Instant now, SendChunk chunk, PrefillShared& s
     fail(std::move(*failure), shared, now, out);
     return {};
   }
-  if (!first_send_at_) first_send_at_ = now;
+  const bool carries = !chunk.pages.empty() || !chunk.state.empty();
+  if (carries && !first_send_at_) first_send_at_ = now;  // [spec 2.7]
   pages_taken_ = slice.stop;
   metric_.pages += count;
   metric_.chunks += 1;
+  const bool first = phase_ == Phase::ready;
   phase_ = *last ? Phase::draining : Phase::sending;
-  out.push_back(StatusChanged{key_, status(), std::nullopt});
+  if (first) out.push_back(StatusChanged{key_, status(), std::nullopt});
   for (const Peer& peer : peers_) {
     if (!peer.metadata.is_dummy) submit_chunk(chunk, slice, *last, peer, shared, out);
   }
@@ -264,11 +266,20 @@ void PrefillRoom::on_observe(Instant now) {
 
 void PrefillRoom::on_metadata(const Metadata& metadata, PrefillShared& shared, Instant now,
                               Actions& out) {
+  const auto same = [&](const Peer& peer) { return peer.metadata.session_id == metadata.session_id; };
+  const auto known = std::find_if(peers_.begin(), peers_.end(), same);
   switch (phase_) {
     case Phase::announced:
     case Phase::awaiting_metadata: break;
     case Phase::failed_draining:
     case Phase::closed_draining:
+      if (known != peers_.end()) {
+        // Its pages may still be written: it is told after the drain, like everybody.
+        *known = Peer{metadata};
+        out.push_back(Count{Counter::metadata_late});
+        return;
+      }
+      [[fallthrough]];
     case Phase::concluded_failed:
       // A rank that comes late to a failed room must hear of it, or it waits for its time-out.
       out.push_back(Count{Counter::metadata_late});
@@ -282,12 +293,13 @@ void PrefillRoom::on_metadata(const Metadata& metadata, PrefillShared& shared, I
   if (!metadata.is_dummy && !shared.sessions.contains(metadata.session_id)) {
     out.push_back(Count{Counter::metadata_unregistered});
   }
-  const auto same = [&](const Peer& peer) { return peer.metadata.session_id == metadata.session_id; };
-  const auto known = std::find_if(peers_.begin(), peers_.end(), same);
   if (known != peers_.end()) {
     known->metadata = metadata;  // said again: the newest destination counts
-  } else {
+  } else if (peers_.size() < kPeersMax) {
     peers_.push_back({metadata});
+  } else {
+    out.push_back(Count{Counter::drop_limit});
+    return;
   }
   peers_required_ = metadata.required_dst_info_num;
   if (phase_ == Phase::awaiting_metadata && peers_.size() >= peers_required_) {
@@ -318,7 +330,9 @@ void PrefillRoom::on_abort_message(const Abort& message, const PrefillShared& sh
     }
   }
   switch (phase_) {
-    case Phase::announced: finished_ = true; break;
+    case Phase::announced:
+      finished_ = true;  // nobody here would ever tell the other ranks [I8]
+      [[fallthrough]];
     case Phase::awaiting_metadata:
     case Phase::ready:
     case Phase::sending:
@@ -329,7 +343,7 @@ void PrefillRoom::on_abort_message(const Abort& message, const PrefillShared& sh
     case Phase::concluded_failed: break;
   }
   if (message.return_address && message.generation) {
-    drain_targets_.push_back({*message.return_address, *message.generation});
+    promise_drain(*message.return_address, *message.generation, out);
   }
   if (tickets_open_ == 0) acknowledge_drain(shared, out);
 }
@@ -346,6 +360,7 @@ void PrefillRoom::on_write_done(const WriteDone& done, const OpenTicket& ticket,
       break;
     case Outcome::failed:
     case Outcome::unsettled:
+    case Outcome::settled:  // has failed the room before, as `unsettled`; it never means success
       switch (ticket.part) {
         case WritePart::kv:
           fail(failures::kv_write_failed(key_.room, ticket.peer, done.reason), shared, now, out);
@@ -358,7 +373,6 @@ void PrefillRoom::on_write_done(const WriteDone& done, const OpenTicket& ticket,
           break;
       }
       break;
-    case Outcome::settled: break;
   }
   if (done.outcome == Outcome::unsettled) return;  // a byte may still land: the ticket stays open
   --tickets_open_;
@@ -434,6 +448,19 @@ void PrefillRoom::tell(const Peer& peer, const PrefillShared& shared, Actions& o
   status_message.status = static_cast<std::uint32_t>(status());
   if (failure_) status_message.reason = failure_->text;
   out.push_back(SendMessage{peer.metadata.endpoint, std::move(status_message)});
+}
+
+// One promise an endpoint; the newest generation wins. [I22]
+void PrefillRoom::promise_drain(const Endpoint& endpoint, std::uint64_t generation, Actions& out) {
+  const auto same = [&](const DrainTarget& target) { return target.endpoint == endpoint; };
+  const auto known = std::find_if(drain_targets_.begin(), drain_targets_.end(), same);
+  if (known != drain_targets_.end()) {
+    known->generation = std::max(known->generation, generation);
+  } else if (drain_targets_.size() < kPeersMax) {
+    drain_targets_.push_back({endpoint, generation});
+  } else {
+    out.push_back(Count{Counter::drop_limit});
+  }
 }
 
 void PrefillRoom::acknowledge_drain(const PrefillShared& shared, Actions& out) {

@@ -23,10 +23,13 @@ struct PrefillConfig {
 
 // A decode rank that registered. `broken` after a failed write, until it registers again.
 struct Session {
-  std::shared_ptr<const Registration> registration;
+  std::shared_ptr<const Registration> registration;  // never null
   bool broken = false;
 
-  friend bool operator==(const Session&, const Session&) = default;
+  // By content: a copy of the node that sees the same registration stays equal.
+  friend bool operator==(const Session& left, const Session& right) {
+    return left.broken == right.broken && *left.registration == *right.registration;
+  }
 };
 
 // Who a ticket belongs to.
@@ -53,6 +56,9 @@ struct PrefillShared {
 // things must happen.
 class PrefillRoom {
  public:
+  // Decode ranks of one room, and endpoints that await its drain; beyond this they are dropped.
+  static constexpr std::size_t kPeersMax = 1024;
+
   enum class Phase : std::uint8_t {
     announced,          // metadata came before open(): waits for the application, not for ever
     awaiting_metadata,  // opened; waits for every decode rank's metadata
@@ -123,6 +129,7 @@ class PrefillRoom {
   void conclude_success(const PrefillShared& shared, Instant now, Actions& out);
   void conclude_failed(const PrefillShared& shared, Actions& out);
   void tell(const Peer& peer, const PrefillShared& shared, Actions& out) const;
+  void promise_drain(const Endpoint& endpoint, std::uint64_t generation, Actions& out);
   void acknowledge_drain(const PrefillShared& shared, Actions& out);
 
   RoomKey key_;

@@ -30,6 +30,7 @@ void ControlChannel::start(ChannelHandlers handlers) {
   hub.on_send_failed = [this](const Endpoint& to, const Frames& frames, const Error& error) {
     report_failed(to, frames, error);
   };
+  hub.on_disconnected = handlers_.on_disconnected;
   hub.collect = [this](std::vector<net::Outgoing>& out) { collect(out); };
   hub.on_timer = [this] { return handlers_.on_timer(); };
   hub_->start(std::move(hub));

@@ -19,6 +19,7 @@ namespace baton::runtime {
 struct ChannelHandlers {
   std::function<void(Message)> on_message;
   std::function<void(core::SendFailed)> on_send_failed;
+  std::function<void(const Endpoint&)> on_disconnected;  // optional
   std::function<void(std::vector<core::SendMessage>&)> collect;
   std::function<std::optional<Instant>()> on_timer;
 };

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -99,6 +100,11 @@ class RankRuntime {
       apply(core::MessageReceived{std::move(message)});
     };
     handlers.on_send_failed = [this](core::SendFailed failed) { apply(std::move(failed)); };
+    if constexpr (std::is_constructible_v<Event, core::PeerDisconnected>) {
+      handlers.on_disconnected = [this](const Endpoint& peer) {
+        apply(core::PeerDisconnected{peer});
+      };
+    }
     handlers.collect = [this](std::vector<core::SendMessage>& into) {
       runner_.take_messages(into);
     };

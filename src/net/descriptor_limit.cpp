@@ -1,0 +1,16 @@
+// getrlimit and setrlimit.
+#include "net/descriptor_limit.hpp"
+
+#include <sys/resource.h>
+
+namespace baton::net {
+
+std::uint64_t raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+  const rlim_t before = limit.rlim_cur;
+  limit.rlim_cur = limit.rlim_max;
+  return ::setrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : before;
+}
+
+}  // namespace baton::net
