@@ -1,6 +1,7 @@
 // `baton demo`: bootstrap server, prefill and decode as processes of this host, and the comparison.
 #include <array>
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include "cli/children.hpp"
@@ -105,9 +106,10 @@ int run_demo(const DemoOptions& options) {
   const Result<Deployment> deployment = start_processes(options, *signals, children, bootstrap);
   if (!deployment) return report_error(kCommand, deployment.error());
   for (ServeRequest& request : requests) request.bootstrap = bootstrap;
+  std::optional<std::string> shown;
+  if (!options.is_json) shown = options.prompt;
   const Result<std::vector<HandOffOutcome>> outcomes =
-      run_requests(requests, {*deployment, kTimeout, options.is_json ? "" : options.prompt},
-                   *signals, &children);
+      run_requests(requests, {*deployment, kTimeout, shown}, *signals, &children);
   children.stop();
   if (!outcomes) return report_error(kCommand, outcomes.error());
 

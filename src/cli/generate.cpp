@@ -1,5 +1,6 @@
 // `baton generate`: one request to a prefill and a decode process that run somewhere.
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include "cli/options.hpp"
@@ -20,10 +21,12 @@ int run_generate(const GenerateOptions& options) {
   request.room.value = options.room.value_or(random_room(1));
   request.generate = {tokenizer->encode(options.prompt), options.tokens_count, options.sampling};
   request.bootstrap = options.bootstrap;
+  std::optional<std::string> shown;
+  if (!options.is_json) shown = options.prompt;
   const RunOptions run{
       {options.prefill, options.decode},
       std::chrono::duration_cast<Duration>(std::chrono::duration<double>(options.timeout_seconds)),
-      options.is_json ? "" : options.prompt};
+      shown};
   const Result<std::vector<HandOffOutcome>> outcomes =
       run_requests({request}, run, *signals, nullptr);
   if (!outcomes) return report_error(kCommand, outcomes.error());

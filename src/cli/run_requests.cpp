@@ -24,9 +24,9 @@ void show(std::string_view text) {
 }
 
 // The prompt comes with the first piece of text: before an error message it would be noise.
-std::function<void(std::string_view)> text_printer(const std::string& prompt) {
-  if (prompt.empty()) return {};
-  return [prompt, is_first = true](std::string_view piece) mutable {
+std::function<void(std::string_view)> text_printer(const std::optional<std::string>& prompt) {
+  if (!prompt) return {};
+  return [prompt = *prompt, is_first = true](std::string_view piece) mutable {
     if (is_first) show(prompt);
     is_first = false;
     show(piece);
@@ -46,7 +46,7 @@ Result<std::vector<HandOffOutcome>> run_requests(const std::vector<ServeRequest>
                                                  const StopSignals& signals, Children* children) {
   HandOffs hand_offs(options.deployment, requests.size(), options.timeout);
   for (std::size_t i = 0; i < requests.size(); ++i) {
-    hand_offs.start(requests[i], text_printer(i == 0 ? options.shown_prompt : ""));
+    hand_offs.start(requests[i], text_printer(i == 0 ? options.shown_prompt : std::nullopt));
   }
   for (;;) {
     hand_offs.wakeup().clear();

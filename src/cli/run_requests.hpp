@@ -1,6 +1,7 @@
 // What `generate` and `demo` share: sending requests, showing the text, and the final report.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,8 +21,8 @@ std::uint64_t random_room(std::size_t count);
 struct RunOptions {
   Deployment deployment;
   Duration timeout{};
-  // Print this and then the text of the first request, as it is generated; empty: print nothing.
-  std::string shown_prompt;
+  // Print this and then the text of the first request, as it is generated; nullopt: print nothing.
+  std::optional<std::string> shown_prompt;
 };
 
 // Blocks until every request ended, one failed, a stop signal came (Errc::closed) or one of
