@@ -32,8 +32,9 @@ LAYERS = {
     "src/bootstrap": ["base/", "net/", "obs/", "core/messages.hpp", "baton/boot", "lib:nlohmann"],
     "src/runtime": ALL_BELOW,
     "src/api": ALL_BELOW,
-    "src/cli": ["baton/", "base/", "refengine/", "net/http_", "bootstrap/", "obs/",
-                "engine/faulty_engine.hpp", "lib:CLI", "lib:nlohmann", "lib:fmt"],
+    "src/cli": ["baton/", "base/", "refengine/", "net/http_", "net/line_splitter.hpp",
+                "bootstrap/", "obs/", "engine/faulty_engine.hpp", "lib:CLI", "lib:nlohmann",
+                "lib:fmt"],
     "refengine": ["baton/", "lib:nlohmann", "lib:xxhash"],
     "include/baton": ["baton/"],
 }

@@ -62,10 +62,10 @@ struct Completion {
 
 // Facts about an engine, asked once.
 struct Capabilities {
-  std::string name;                    // "local", "mooncake_tcp", ...
-  std::size_t batch_runs_max = 0;      // most runs in one batch; 0: no limit
-  std::size_t tickets_open_max = 0;    // beyond this submit() answers busy; 0: no limit
-  bool device_memory = false;          // can it read and write MemoryKind::device
+  std::string name;                  // "local", "mooncake_tcp", ...
+  std::size_t batch_runs_max = 0;    // most runs in one batch; 0: no limit
+  std::size_t tickets_open_max = 0;  // beyond this submit() answers busy; 0: no limit
+  bool device_memory = false;        // can it read and write MemoryKind::device
 };
 
 // Threads: register_region, unregister_region, connect, disconnect and local_descriptor may be
@@ -106,8 +106,8 @@ class TransferEngine {
 
 // Options that every engine understands; unknown ones are ignored by engines without that part.
 struct EngineOptions {
-  std::string host = "127.0.0.1";  // the address that peers reach this process at
-  std::uint16_t port = 0;          // rpc port to listen on; 0: any
+  std::string host = "127.0.0.1";          // the address that peers reach this process at
+  std::uint16_t port = 0;                  // rpc port to listen on; 0: any
   std::uint32_t connections_per_peer = 4;  // parallel streams (mooncake_tcp)
 };
 

@@ -56,18 +56,18 @@ std::string_view to_string(KvPoll status);
 
 // Stable codes of room failures; the text says the rest.
 enum class FailureCode : std::uint8_t {
-  aborted_here,        // abort() on this side
-  aborted_by_peer,     // the other side sent ABORT
-  bootstrap_timeout,   // prefill: decode's metadata did not come in time
-  waiting_timeout,     // decode: not every prefill rank reported in time
-  peer_lost,           // the peer is dead, or its session is known to be broken
-  write_failed,        // a KV, state or aux write failed
-  reported_by_peer,    // prefill reported Failed
-  unresolved,          // bootstrap information could not be had
-  incompatible,        // the two sides' layouts do not fit
-  send_failed,         // a control message could not be sent
-  bad_metadata,        // what the peer asked for cannot be written (page out of range, ...)
-  unknown,             // no reason is known on this rank
+  aborted_here,       // abort() on this side
+  aborted_by_peer,    // the other side sent ABORT
+  bootstrap_timeout,  // prefill: decode's metadata did not come in time
+  waiting_timeout,    // decode: not every prefill rank reported in time
+  peer_lost,          // the peer is dead, or its session is known to be broken
+  write_failed,       // a KV, state or aux write failed
+  reported_by_peer,   // prefill reported Failed
+  unresolved,         // bootstrap information could not be had
+  incompatible,       // the two sides' layouts do not fit
+  send_failed,        // a control message could not be sent
+  bad_metadata,       // what the peer asked for cannot be written (page out of range, ...)
+  unknown,            // no reason is known on this rank
 };
 
 std::string_view to_string(FailureCode code);
@@ -130,8 +130,8 @@ std::optional<StateKind> parse_state_kind(std::string_view text);
 struct StateComponent {
   StateKind kind = StateKind::mamba;
   std::vector<KvBuffer> tensors;
-  std::vector<std::uint32_t> layer_ids;         // one per tensor, or empty: positional
-  std::vector<std::uint32_t> dim_per_tensor;    // size of the TP-sliced axis here, or empty
+  std::vector<std::uint32_t> layer_ids;       // one per tensor, or empty: positional
+  std::vector<std::uint32_t> dim_per_tensor;  // size of the TP-sliced axis here, or empty
 
   friend bool operator==(const StateComponent&, const StateComponent&) = default;
 };
@@ -139,11 +139,11 @@ struct StateComponent {
 // The memory of one rank, as described to peers (`KvArgs` of the reference). [spec 1.5]
 // Order of `kv` for MHA: K of every local layer, then V of every local layer.
 struct KvArgs {
-  std::uint32_t page_size = 0;      // tokens per page; must equal the peer's
-  std::string kv_cache_dtype;       // compared with the peer's; empty: not compared
-  std::vector<KvBuffer> kv;         // item_bytes = bytes of one page
+  std::uint32_t page_size = 0;              // tokens per page; must equal the peer's
+  std::string kv_cache_dtype;               // compared with the peer's; empty: not compared
+  std::vector<KvBuffer> kv;                 // item_bytes = bytes of one page
   std::vector<std::uint32_t> kv_layer_ids;  // one per entry of `kv`, or empty: positional
-  std::vector<KvBuffer> aux;        // item_bytes = bytes of one request's slot
+  std::vector<KvBuffer> aux;                // item_bytes = bytes of one request's slot
   std::vector<StateComponent> state;
   std::uint32_t kv_head_num = 0;        // heads on this rank (MHA, GQA)
   std::uint32_t total_kv_head_num = 0;  // heads in the model
@@ -173,13 +173,13 @@ struct IndexSlice {
 
 // What one hand-off cost, seen from one side. A duration stays empty until it is known.
 struct TransferMetric {
-  std::uint64_t bytes = 0;                // bytes this rank wrote (prefill)
+  std::uint64_t bytes = 0;  // bytes this rank wrote (prefill)
   std::uint32_t pages = 0, chunks = 0;
   // First send() (decode: publish()) to the poll() that saw Success. [spec 2.7]
   std::optional<Duration> transfer_latency;
-  std::optional<Duration> bootstrap_wait;    // open to metadata (prefill) or to publish (decode)
-  std::optional<Instant> last_write_done;    // prefill: when the last write had landed
-  std::optional<Instant> concluded_at;       // when the room became terminal on this side
+  std::optional<Duration> bootstrap_wait;  // open to metadata (prefill) or to publish (decode)
+  std::optional<Instant> last_write_done;  // prefill: when the last write had landed
+  std::optional<Instant> concluded_at;     // when the room became terminal on this side
 
   friend bool operator==(const TransferMetric&, const TransferMetric&) = default;
 };

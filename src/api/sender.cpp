@@ -34,11 +34,9 @@ Result<void> KvSender::init(std::uint32_t pages_count, std::uint32_t aux_index) 
 }
 
 Result<void> KvSender::send(const Chunk& chunk) {
-  return runtime_->ask(*slot_,
-                       core::SendChunk{slot_->key,
-                                       {chunk.pages.begin(), chunk.pages.end()},
-                                       chunk.state,
-                                       chunk.last});
+  return runtime_->ask(
+      *slot_, core::SendChunk{
+                  slot_->key, {chunk.pages.begin(), chunk.pages.end()}, chunk.state, chunk.last});
 }
 
 void KvSender::abort() { runtime_->tell(*slot_, core::AbortRoom{slot_->key}); }

@@ -119,7 +119,7 @@ struct Tick {};
 using PrefillEvent = std::variant<OpenSender, InitSender, SendChunk, AbortRoom, ClearRoom, Observe,
                                   MessageReceived, SendFailed, WriteDone, Tick>;
 using DecodeEvent = std::variant<OpenReceiver, Publish, AbortRoom, ClearRoom, Observe,
-                                 MessageReceived, SendFailed, PeerDisconnected, TopologyReply, RouteReply,
-                                 Tick>;
+                                 MessageReceived, SendFailed, PeerDisconnected, TopologyReply,
+                                 RouteReply, Tick>;
 
 }  // namespace baton::core

@@ -266,7 +266,9 @@ void PrefillRoom::on_observe(Instant now) {
 
 void PrefillRoom::on_metadata(const Metadata& metadata, PrefillShared& shared, Instant now,
                               Actions& out) {
-  const auto same = [&](const Peer& peer) { return peer.metadata.session_id == metadata.session_id; };
+  const auto same = [&](const Peer& peer) {
+    return peer.metadata.session_id == metadata.session_id;
+  };
   const auto known = std::find_if(peers_.begin(), peers_.end(), same);
   switch (phase_) {
     case Phase::announced:

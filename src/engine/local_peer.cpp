@@ -302,12 +302,11 @@ std::optional<Error> LocalPeer::write_remote() {
   const std::uint64_t wanted = std::exchange(remote_bytes_, 0);
   ssize_t written = -1;
   int cause = ESRCH;
-  const std::string who = "writing into process " + std::to_string(pid_) + ": ";
   // process_vm_writev takes a number, not a handle. The check just before it leaves a window of a
   // few instructions, in which the process would have to die, be reaped, and its number come round
   // again through the whole pid space.
   if (!process_) {
-    cause = EPERM;  // never write to a pid that was not proven to be the peer
+    cause = EPERM;  // the pid was not proven to be the peer's
   } else if (is_alive()) {
     written = ::process_vm_writev(pid_, local_parts_.data(), local_parts_.size(),
                                   remote_parts_.data(), remote_parts_.size(), 0);
@@ -316,19 +315,25 @@ std::optional<Error> LocalPeer::write_remote() {
   local_parts_.clear();
   remote_parts_.clear();
   if (written == static_cast<ssize_t>(wanted)) return std::nullopt;
+  return explain(written, cause);
+}
+
+Error LocalPeer::explain(std::int64_t written, int cause) {
+  const std::string who = "writing into process " + std::to_string(pid_) + ": ";
   if (written >= 0 || cause == EFAULT) {
-    return Error{Errc::io, who +
-                               "source or target memory is not mapped (was a region freed before "
-                               "it was unregistered?)"};
+    return {Errc::io, who +
+                          "source or target memory is not mapped (was a region freed before it "
+                          "was unregistered?)"};
   }
   if (cause == ESRCH) {
     lose(Errc::unreachable, "it has exited");
     return loss_;
   }
   if (cause == EPERM || cause == ENOSYS || cause == EACCES) {
-    return Error{Errc::unsupported,
-                 system_error(who + "the kernel forbids process_vm_writev", cause).text +
-                     "; register a pool made with SharedMemory, or use mooncake_tcp"};
+    const char* what = process_ ? "the kernel forbids process_vm_writev" : "its pid is not proven";
+    return {Errc::unsupported,
+            system_error(who + what, cause).text +
+                "; let it register a pool made with SharedMemory, or use mooncake_tcp"};
   }
   return system_error(who + "process_vm_writev", cause);
 }

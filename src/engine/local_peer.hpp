@@ -80,6 +80,7 @@ class LocalPeer {
   std::uint64_t copy_runs(Open& open, std::optional<Error>& fault);
   void queue_remote(std::uint64_t source, std::uint64_t target, std::uint64_t length_bytes);
   std::optional<Error> write_remote();
+  Error explain(std::int64_t written, int cause);
   bool is_alive() const;
 
   LocalDescriptor descriptor_;

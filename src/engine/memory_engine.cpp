@@ -140,15 +140,15 @@ Completion MemoryEngine::finish(const Open& open) {
   if (peer == peers_.end()) return failed({Errc::closed, "the peer was disconnected"}, false);
   if (open.is_cancelled) return failed({Errc::closed, "the write was cancelled"}, false);
   const std::shared_ptr<RegionTable> table = hub_->find(peer->second);
-  if (table == nullptr) {
-    directory_.forget(open.peer);
-    return failed({Errc::unreachable, "engine memory:" + std::to_string(peer->second) + " is gone"},
-                  true);
+  if (table != nullptr) {
+    const Result<void> copied = copy_batch(*table, open.batch);
+    if (copied) return Completion{open.ticket, Outcome::ok, {}, false};
+    // An engine that is being destroyed unregisters its regions last.
+    if (hub_->find(peer->second) != nullptr) return failed(copied.error(), false);
   }
-  if (Result<void> copied = copy_batch(*table, open.batch); !copied) {
-    return failed(copied.error(), false);
-  }
-  return Completion{open.ticket, Outcome::ok, {}, false};
+  directory_.forget(open.peer);
+  return failed({Errc::unreachable, "engine memory:" + std::to_string(peer->second) + " is gone"},
+                true);
 }
 
 std::size_t MemoryEngine::progress(std::vector<Completion>& out) {

@@ -64,6 +64,7 @@ class DataSession {
   std::size_t staged_begin_ = 0, staged_end_ = 0;
   std::string outbox_;  // status words
   std::uint64_t budget_bytes_ = 0;
+  bool is_drained_ = false;  // the last receive got less than it asked for: no need to ask again
   std::uint64_t discarded_bytes_ = 0;
   Instant refused_at_{};
 };

@@ -31,6 +31,8 @@ Fence::Fence(Target target, std::vector<std::string> connections)
     : target_(std::move(target)), connections_(std::move(connections)), pause_(kFirstPause) {}
 
 void Fence::set_connections(std::vector<std::string> connections) {
+  // Breaks that come one after another must not start the question anew each time.
+  if (connections == connections_) return;
   connections_ = std::move(connections);
   call_.reset();
   ask_at_ = {};

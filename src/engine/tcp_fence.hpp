@@ -14,8 +14,8 @@ namespace baton::engine::tcp {
 
 // What a sender can prove about a connection that broke with unanswered writes (E3).
 //
-// Closing our end proves nothing: bytes in the peer kernel's receive queue are still handed to the
-// peer's server, even after a reset. What does prove it:
+// Closing our end proves nothing, not even with a reset: bytes in the peer kernel's receive queue
+// are still handed to the peer's server. What does prove it:
 //  * The peer closed in order (FIN). A server of this protocol closes a data connection only when
 //    it is done with it, never just one half, so it reads no more. [spec 4.3]
 //  * Nobody listens at the peer's RPC port any more (connection refused): the process is gone. It

@@ -19,12 +19,16 @@ constexpr std::uint64_t kSendBytesMax = 1U << 20U;  // of one sendmsg, for the s
 
 }  // namespace
 
-Lane::Lane() : ring_(kPiecesMax) {}
+// Unanswered writes: the kernel must not go on delivering what it holds.
+Lane::~Lane() {
+  if (socket_ && !is_idle()) abort_on_close(socket_.get());
+}
 
 void Lane::open(const SocketAddress& address, Waker& waker, std::uint64_t key, Instant deadline) {
   state_ = State::connecting;
   deadline_ = deadline;
-  is_readable_ = is_writable_ = false;
+  ring_.resize(kPiecesMax);
+  is_readable_ = is_writable_ = is_ending_ = false;
   partial_bytes_ = 0;
   was_rejected_ = answers_are_over_ = false;
   local_name_.clear();
@@ -49,7 +53,8 @@ void Lane::on_events(std::uint32_t events) {
     local_name_ = print_address(local_address(socket_.get()));
   }
   if ((events & EPOLLOUT) != 0) is_writable_ = true;
-  if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) is_readable_ = true;
+  if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) is_ending_ = true;
+  if (is_ending_ || (events & EPOLLIN) != 0) is_readable_ = true;
 }
 
 // One place stays free for the barrier.
@@ -114,6 +119,7 @@ std::uint64_t Lane::send_some() {
     return 0;
   }
   // A short count means that the socket buffer is full; the next edge tells when it is not.
+  if (static_cast<std::uint64_t>(sent) < bytes) is_writable_ = false;
   advance_sent(static_cast<std::uint64_t>(sent));
   return static_cast<std::uint64_t>(sent);
 }
@@ -157,6 +163,12 @@ void Lane::receive(std::vector<std::uint32_t>& acknowledged) {
     if (answers_are_over_) return;
     partial_bytes_ = have - used;
     std::memcpy(partial_.data(), bytes.data() + used, partial_bytes_);
+    // Less than asked for: drained, and the next bytes make a new edge. But the edge of an end that
+    // has been seen already does not come again.
+    if (have < bytes.size() && !is_ending_) {
+      is_readable_ = false;
+      return;
+    }
   }
 }
 
@@ -206,6 +218,8 @@ Lane::Break Lane::take_break() {
   head_ = sent_ = tail_ = 0;
   sent_of_piece_ = unsent_bytes_ = partial_bytes_ = 0;
   was_rejected_ = false;
+  // An orderly close would let the kernel deliver the rest of the send buffer in the background.
+  if (socket_) abort_on_close(socket_.get());
   socket_.reset();
   state_ = State::closed;
   local_name_.clear();

@@ -48,7 +48,10 @@ class Lane {
                                     // that it read none of them (after a rejection)
   };
 
-  Lane();
+  Lane() = default;
+  Lane(Lane&&) = default;
+  Lane& operator=(Lane&&) = delete;
+  ~Lane();
   void open(const SocketAddress& address, Waker& waker, std::uint64_t key, Instant deadline);
   void set_protocol(std::uint32_t version) { has_status_ = version >= 2; }
   State state() const { return state_; }
@@ -86,10 +89,10 @@ class Lane {
   State state_ = State::closed;
   Fd socket_;
   bool has_status_ = true;
-  bool is_readable_ = false, is_writable_ = false;
+  bool is_readable_ = false, is_writable_ = false, is_ending_ = false;
   Instant deadline_{};
   std::string local_name_;
-  std::vector<Piece> ring_;
+  std::vector<Piece> ring_;  // kPiecesMax, once opened
   // Pieces [head, sent) await answers, [sent, tail) await sending. They only grow.
   std::size_t head_ = 0, sent_ = 0, tail_ = 0;
   std::uint64_t sent_of_piece_ = 0;  // bytes of header and payload of at(sent_)

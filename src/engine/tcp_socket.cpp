@@ -141,4 +141,9 @@ void tune_data_socket(int socket) {
   set_option(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, kUserTimeoutMs);
 }
 
+void abort_on_close(int socket) {
+  const linger now{1, 0};
+  ::setsockopt(socket, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+}
+
 }  // namespace baton::engine::tcp

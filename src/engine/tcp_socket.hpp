@@ -34,5 +34,7 @@ Result<Fd> connect_tcp(const SocketAddress& address);
 // The result of that handshake: 0 or an errno.
 int connect_result(int socket);
 void tune_data_socket(int socket);
+// Closing it will reset the connection and throw unsent bytes away.
+void abort_on_close(int socket);
 
 }  // namespace baton::engine::tcp

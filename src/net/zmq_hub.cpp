@@ -127,7 +127,8 @@ ZmqHub::Impl::~Impl() {
 
 Result<void> ZmqHub::Impl::open() {
   if (Result<void> opened = waker_.open(); !opened) return opened;
-  const auto sockets_max = std::min(options_.endpoints_max, kEndpointsMax) * kSocketsPerEndpoint + kSpareSockets;
+  const auto sockets_max =
+      std::min(options_.endpoints_max, kEndpointsMax) * kSocketsPerEndpoint + kSpareSockets;
   if (Result<void> opened = context_.open(static_cast<int>(sockets_max)); !opened) return opened;
 
   PullOptions pull;
@@ -258,7 +259,8 @@ void ZmqHub::Impl::sleep(std::optional<Instant> timer_deadline) {
     void* source = events[static_cast<std::size_t>(index)].data.ptr;
     if (source == &waker_ || source == &pull_) continue;
     Peer& peer = *static_cast<Peer*>(source);
-    if (peer.watcher.take_disconnected()) guarded([&] { handlers_.on_disconnected(peer.endpoint); });
+    if (peer.watcher.take_disconnected())
+      guarded([&] { handlers_.on_disconnected(peer.endpoint); });
     // can_send() lets libzmq notice what happened to the connection, pending messages or not.
     if (peer.socket.can_send()) flush(peer);
   }

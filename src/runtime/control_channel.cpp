@@ -55,8 +55,7 @@ void ControlChannel::collect(std::vector<net::Outgoing>& out) {
       out.push_back({message.to, std::move(*frames)});
       continue;
     }
-    handlers_.on_send_failed(
-        {message.to, std::move(message.message), frames.error().text});
+    handlers_.on_send_failed({message.to, std::move(message.message), frames.error().text});
   }
 }
 

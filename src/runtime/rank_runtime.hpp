@@ -71,8 +71,7 @@ class RankRuntime {
     std::vector<CounterValue> values;
     const auto counts = runner_.counters();
     for (std::size_t index = 0; index < counts.size(); ++index) {
-      values.push_back(
-          {std::string(to_string(static_cast<core::Counter>(index))), counts[index]});
+      values.push_back({std::string(to_string(static_cast<core::Counter>(index))), counts[index]});
     }
     const net::HubStats hub = channel_->stats();
     values.push_back({"messages_sent", hub.messages_sent});

@@ -206,10 +206,9 @@ Result<TransferQueue::Peer> TransferQueue::pair_with(
     if (index < registration->state_layer_ids.size()) {
       layer_ids = registration->state_layer_ids[index];
     }
-    Result<std::vector<plan::BufferPair>> state =
-        plan::pair_buffers("state " + std::string(to_string(component.kind)), component.tensors,
-                           component.layer_ids,
-                           {registration->state_ptrs[index], sizes, layer_ids});
+    Result<std::vector<plan::BufferPair>> state = plan::pair_buffers(
+        "state " + std::string(to_string(component.kind)), component.tensors, component.layer_ids,
+        {registration->state_ptrs[index], sizes, layer_ids});
     if (!state) return state.error();
     peer.state.push_back(std::move(*state));
   }

@@ -116,9 +116,9 @@ TEST_P(Handoff, FullPrefixHitSendsOneEmptyChunk) {
   ASSERT_TRUE(sender.send({}));
   ASSERT_TRUE(reaches(receiver, KvPoll::success));
   const KvBuffer &from = world_.prefill_pool.args.aux[0], &to = world_.decode_pool.args.aux[0];
-  EXPECT_EQ(std::memcmp(world_.prefill_pool.at(from, 6), world_.decode_pool.at(to, 4),
-                        Pool::kAuxBytes),
-            0);
+  EXPECT_EQ(
+      std::memcmp(world_.prefill_pool.at(from, 6), world_.decode_pool.at(to, 4), Pool::kAuxBytes),
+      0);
 }
 
 TEST_P(Handoff, ManyRoomsAtOnceAndNumbersUsedAgain) {
@@ -247,8 +247,8 @@ TEST_P(Handoff, PrefillRestartsElsewhereAndServesTheNextRoom) {
     ASSERT_TRUE(receiver.publish({target, 0, {}, 0}));
     if (room == 1) {  // the old rank dies; its room fails or is aborted, the next one works
       world_.prefill.reset();
-      world_.prefill = std::move(
-          *PrefillManager::create(world_.prefill_config(), tests::engine_or_die(GetParam().engine)));
+      world_.prefill = std::move(*PrefillManager::create(world_.prefill_config(),
+                                                         tests::engine_or_die(GetParam().engine)));
       receiver.abort();
       continue;
     }

@@ -80,17 +80,15 @@ TEST_F(Hostile, GarbageIsCountedAndTransfersGoOn) {
     if (message % 11 == 0) frames[0] = std::to_string(random());
     send(socket, frames);
   }
-  EXPECT_TRUE(eventually([&] {
-    return counter(world_.prefill->counters(), "messages_received") >= kMessages;
-  }));
+  EXPECT_TRUE(eventually(
+      [&] { return counter(world_.prefill->counters(), "messages_received") >= kMessages; }));
   EXPECT_GT(counter(world_.prefill->counters(), "messages_malformed"), kMessages / 2U);
   EXPECT_TRUE(hands_over(RoomId{1}));
 }
 
 // Metadata of a session that never registered fails its room, with a reason, at the first send.
 TEST_F(Hostile, MetadataWithoutRegistrationFailsTheRoom) {
-  net::ZmqSocket socket =
-      std::move(*net::ZmqSocket::connect_push(context_, prefill_endpoint()));
+  net::ZmqSocket socket = std::move(*net::ZmqSocket::connect_push(context_, prefill_endpoint()));
   Metadata metadata;
   metadata.room = RoomId{5};
   metadata.endpoint = {"127.0.0.1", 9};
@@ -112,8 +110,7 @@ TEST_F(Hostile, RegistrationWithWildAddressesIsRefusedByTheEngine) {
   Pool registered, guard;
   const std::unique_ptr<TransferEngine> engine = tests::engine_or_die("local");
   ASSERT_TRUE(engine->register_region(registered.memory.region()));
-  net::ZmqSocket socket =
-      std::move(*net::ZmqSocket::connect_push(context_, prefill_endpoint()));
+  net::ZmqSocket socket = std::move(*net::ZmqSocket::connect_push(context_, prefill_endpoint()));
   Registration registration;
   registration.endpoint = {"127.0.0.1", 9};
   registration.session_id = *engine->local_descriptor();
@@ -192,7 +189,8 @@ TEST_F(Hostile, PrefillRankThatBindsLateStillGetsTheMetadata) {
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   std::optional<net::ZmqSocket> late;
   ASSERT_TRUE(eventually([&] {
-    Result<net::ZmqSocket> bound = net::ZmqSocket::bind_pull(context_, {"127.0.0.1", port, 100, -1});
+    Result<net::ZmqSocket> bound =
+        net::ZmqSocket::bind_pull(context_, {"127.0.0.1", port, 100, -1});
     if (bound) late = std::move(*bound);
     return late.has_value();
   }));

@@ -1,4 +1,4 @@
-// Deployment: a bootstrap server, a prefill rank and a decode rank with real sockets, in one process.
+// Deployment: bootstrap server, prefill rank and decode rank with real sockets, in one process.
 #pragma once
 
 #include <chrono>
