@@ -2,9 +2,10 @@
 #include "engine/memory_engine.hpp"
 
 #include <charconv>
-#include <cstring>
 #include <string>
 #include <utility>
+
+#include "engine/remote_write.hpp"
 
 namespace baton::engine {
 namespace {
@@ -42,9 +43,8 @@ Result<void> copy_batch(const RegionTable& table, WriteBatch batch) {
   }
   for (const WriteRun& run : batch) {
     if (run.length_bytes == 0) continue;
-    // memmove: a peer in the same process may register the source itself.
-    std::memmove(reinterpret_cast<void*>(run.target), reinterpret_cast<const void*>(run.source),
-                 run.length_bytes);
+    remote_copy(reinterpret_cast<void*>(run.target), reinterpret_cast<const void*>(run.source),
+                run.length_bytes);
   }
   return {};
 }

@@ -13,6 +13,8 @@
 #include <mutex>
 #include <utility>
 
+#include "engine/remote_write.hpp"
+
 namespace baton::engine::tcp {
 namespace {
 
@@ -135,7 +137,7 @@ bool DataSession::is_registered_locked() {
 
 std::uint64_t DataSession::take_staged(char* target, std::uint64_t wanted) {
   const std::size_t count = std::min<std::uint64_t>(wanted, staged_end_ - staged_begin_);
-  std::memcpy(target, staged_.data() + staged_begin_, count);
+  remote_copy(target, staged_.data() + staged_begin_, count);
   staged_begin_ += count;
   return count;
 }
@@ -166,7 +168,7 @@ DataSession::Step DataSession::receive_payload() {
     msghdr message{};
     message.msg_iov = parts.data();
     message.msg_iovlen = left <= kReceiveBytesMax ? 2 : 1;
-    const ssize_t got = ::recvmsg(socket_.get(), &message, MSG_DONTWAIT);
+    const ssize_t got = remote_receive(socket_.get(), &message, MSG_DONTWAIT);
     if (got <= 0) return after_error(got);
     const auto bytes = static_cast<std::uint64_t>(got);
     is_drained_ = bytes < parts[0].iov_len + (message.msg_iovlen == 2 ? parts[1].iov_len : 0);

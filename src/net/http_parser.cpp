@@ -18,7 +18,6 @@ using boost::system::error_code;
 template <class Parser>
 void prepare(std::optional<Parser>& parser, const HttpReadLimits& limits) {
   parser.emplace();
-  parser->eager(true);
   parser->header_limit(static_cast<std::uint32_t>(limits.header_bytes_max));
   parser->body_limit(limits.body_bytes_max);
 }
@@ -27,6 +26,9 @@ void prepare(std::optional<Parser>& parser, const HttpReadLimits& limits) {
 template <class Parser>
 ReadProgress feed_parser(Parser& parser, std::string& input, error_code& error) {
   while (!parser.is_done() && !input.empty()) {
+    // Not before the headers are complete: Boost 1.74 forgets in its eager mode that they announced
+    // a body beyond the limit, and reads on.
+    parser.eager(parser.is_header_done());
     const std::size_t used = parser.put(boost::asio::buffer(input), error);
     input.erase(0, used);
     if (error == http::error::need_more) break;

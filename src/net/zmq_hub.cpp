@@ -340,8 +340,8 @@ void ZmqHub::Impl::flush(Peer& peer) {
              Error{Errc::io, "ZeroMQ refused a message to " + to_string(peer.endpoint)});
       continue;
     }
-    add(counters_.messages_sent);
     add(counters_.bytes_sent, count_bytes(frames));
+    add(counters_.messages_sent);
   }
 }
 

@@ -1,7 +1,7 @@
 // One deadline a key, earliest first.
 #include "core/deadlines.hpp"
 
-#include "gtest/gtest.h"
+#include <gtest/gtest.h>
 
 namespace {
 

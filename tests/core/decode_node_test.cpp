@@ -1,7 +1,8 @@
 // The decode node as a whole: one look-up for many rooms, deadlines, and that it is a value.
 #include "core/decode_node.hpp"
 
-#include "gtest/gtest.h"
+#include <gtest/gtest.h>
+
 #include "support/core_printer.hpp"
 
 namespace {

@@ -1,7 +1,8 @@
 // The decode room with several prefill ranks, which the nodes of this version never resolve to.
 #include "core/decode_room.hpp"
 
-#include "gtest/gtest.h"
+#include <gtest/gtest.h>
+
 #include "support/core_printer.hpp"
 
 namespace {

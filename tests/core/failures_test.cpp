@@ -1,7 +1,7 @@
 // The failure texts to the letter: SGLang's first, what we add after it. [spec 2.12, 3.13]
 #include "core/failures.hpp"
 
-#include "gtest/gtest.h"
+#include <gtest/gtest.h>
 
 namespace {
 
@@ -26,9 +26,9 @@ TEST(Failures, PrefillTextsOfUpstream) {
                  "alive"));
   EXPECT_EQ(failures::kv_write_failed(kRoom, kPeer, ""),
             made(FailureCode::write_failed, "Failed to send kv chunk of 42 to 10.0.0.7:41233"));
-  EXPECT_EQ(failures::state_write_failed(kRoom, kPeer, ""),
-            made(FailureCode::write_failed,
-                 "Failed to send state components of 42 to 10.0.0.7:41233"));
+  EXPECT_EQ(
+      failures::state_write_failed(kRoom, kPeer, ""),
+      made(FailureCode::write_failed, "Failed to send state components of 42 to 10.0.0.7:41233"));
   EXPECT_EQ(failures::aux_write_failed(kRoom, ""),
             made(FailureCode::write_failed, "Failed to send aux data of 42"));
 }

@@ -1,7 +1,8 @@
 // What decode knows of prefill deployments: asked once, registered once, forgotten exactly.
 #include "core/prefill_directory.hpp"
 
-#include "gtest/gtest.h"
+#include <gtest/gtest.h>
+
 #include "support/core_printer.hpp"
 
 namespace {
@@ -30,8 +31,8 @@ class Directory : public testing::Test {
   std::string resolve(std::uint64_t room = 7) {
     Actions actions;
     failure_ = {};
-    const auto result = directory_.resolve(RoomId{room}, "boot:80", std::nullopt, registration_,
-                                           actions, failure_);
+    const auto result =
+        directory_.resolve(RoomId{room}, "boot:80", std::nullopt, registration_, actions, failure_);
     failed_ = !result;
     resolution_ = result ? *result : std::optional<Resolution>();
     return print_actions(actions, "; ");

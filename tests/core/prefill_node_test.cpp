@@ -1,7 +1,8 @@
 // The prefill node as a whole: limits, deadlines of many rooms, and that it is a value.
 #include "core/prefill_node.hpp"
 
-#include "gtest/gtest.h"
+#include <gtest/gtest.h>
+
 #include "support/core_printer.hpp"
 
 namespace {
@@ -144,10 +145,12 @@ TEST_F(PrefillNodeWhole, IsAValue) {
   step(OpenSender{RoomId{7}});
   PrefillNode copy = node_;
   EXPECT_TRUE(copy == node_);
-  const std::vector<PrefillEvent> story = {
-      MessageReceived{registration("D")}, MessageReceived{metadata(7)},
-      InitSender{key_, 2, 0},             SendChunk{key_, {0}, {}, std::nullopt},
-      AbortRoom{key_},                    Tick{}};
+  const std::vector<PrefillEvent> story = {MessageReceived{registration("D")},
+                                           MessageReceived{metadata(7)},
+                                           InitSender{key_, 2, 0},
+                                           SendChunk{key_, {0}, {}, std::nullopt},
+                                           AbortRoom{key_},
+                                           Tick{}};
   for (const PrefillEvent& event : story) {
     Actions here, there;
     const Result<RoomKey> told = node_.step(kNow, event, here);

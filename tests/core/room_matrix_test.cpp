@@ -1,5 +1,5 @@
 // Every phase of both rooms meets every kind of event; the tables in tests/golden and the graphs in
-// docs/diagrams are the answer. After a change BATON_REWRITE=1 rewrites them: the diff is the change.
+// docs/diagrams are the answer. BATON_REWRITE=1 rewrites them: the diff is the change.
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -8,9 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include "core/decode_node.hpp"
 #include "core/prefill_node.hpp"
-#include "gtest/gtest.h"
 #include "support/core_printer.hpp"
 #include "support/golden_file.hpp"
 
@@ -264,8 +265,8 @@ std::string print_table(const std::vector<Cell>& cells) {
     if (cell.row != row) text += "\n" + cell.row + "\n";
     row = cell.row;
     const bool stays = cell.phase_before == cell.phase_after;
-    std::string line = "  " + pad(cell.event, 26) + "-> " +
-                       pad(stays ? "=" : cell.phase_after, 18) + cell.what;
+    std::string line =
+        "  " + pad(cell.event, 26) + "-> " + pad(stays ? "=" : cell.phase_after, 18) + cell.what;
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";
   }
@@ -282,8 +283,10 @@ std::string print_graph(const std::string& name, const std::vector<Cell>& cells)
       labels.push_back(cell.event);
     }
   }
-  std::string text = "// Written by tests/core/room_matrix_test.cpp from what the node does.\n"
-                     "digraph " + name + " {\n  rankdir=LR;\n  node [shape=box];\n";
+  std::string text =
+      "// Written by tests/core/room_matrix_test.cpp from what the node does.\n"
+      "digraph " +
+      name + " {\n  rankdir=LR;\n  node [shape=box];\n";
   for (const auto& [edge, labels] : edges) {
     text += "  " + edge.first + " -> " + edge.second + " [label=\"";
     for (const std::string& label : labels) {

@@ -4,7 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "gtest/gtest.h"
+#include <gtest/gtest.h>
+
 #include "support/golden_file.hpp"
 #include "support/scenario_runner.hpp"
 

@@ -1,7 +1,7 @@
 // Which ranks talk to each other, and which deployments fit.
 #include "core/topology.hpp"
 
-#include "gtest/gtest.h"
+#include <gtest/gtest.h>
 
 namespace {
 
@@ -67,8 +67,7 @@ TEST(Topology, EqualPipelineStagesTalkOneToOne) {
 
 TEST(Topology, MismatchesNameTheFieldAndBothValues) {
   PrefillInfo info = prefill(4);
-  EXPECT_EQ(refusal(decode(2, 1), info),
-            "attn_tp_size is 4 on prefill and 2 on decode" + kRemedy);
+  EXPECT_EQ(refusal(decode(2, 1), info), "attn_tp_size is 4 on prefill and 2 on decode" + kRemedy);
   info.page_size = 64;
   EXPECT_EQ(refusal(decode(4, 1), info), "page_size is 64 on prefill and 16 on decode" + kRemedy);
   info = prefill(4);

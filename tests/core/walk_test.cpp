@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "gtest/gtest.h"
+#include <gtest/gtest.h>
+
 #include "support/core_printer.hpp"
 #include "support/core_world.hpp"
 
@@ -138,9 +139,8 @@ void Walk::publish() {
   publish.key = random_key(name);
   const auto known = published_pages_.find(publish.key.room);
   // The ranks of one decode publish the same number of pages.
-  const std::uint64_t count = name != "D" && known != published_pages_.end() && chance(90)
-                                  ? known->second
-                                  : below(4);
+  const std::uint64_t count =
+      name != "D" && known != published_pages_.end() && chance(90) ? known->second : below(4);
   for (std::uint64_t page = 0; page < count; ++page) publish.pages.push_back(next_page_++);
   publish.aux_index = next_aux_++;
   const RoomId room = publish.key.room;
@@ -192,9 +192,7 @@ void Walk::finish_write() {
   if (unsettled_.contains(done.ticket)) {
     done.outcome = fate < 80 ? Outcome::settled : Outcome::unsettled;
   } else {
-    done.outcome = fate < 90   ? Outcome::ok
-                   : fate < 97 ? Outcome::failed
-                               : Outcome::unsettled;
+    done.outcome = fate < 90 ? Outcome::ok : fate < 97 ? Outcome::failed : Outcome::unsettled;
   }
   done.session_broken = done.outcome == Outcome::failed && chance(30);
   if (done.outcome == Outcome::unsettled) {
@@ -212,15 +210,15 @@ void Walk::answer_bootstrap(bool may_fail) {
       const std::string address = site.topologies_asked.front();
       site.topologies_asked.pop_front();
       const bool fails = may_fail && chance(20);
-      (void)world_.apply(name, fails ? TopologyReply{address, error}
-                                     : TopologyReply{address, PrefillInfo{}});
+      (void)world_.apply(
+          name, fails ? TopologyReply{address, error} : TopologyReply{address, PrefillInfo{}});
     }
     if (!site.routes_asked.empty()) {
       const RouteKey route = site.routes_asked.front();
       site.routes_asked.pop_front();
       const bool fails = may_fail && chance(20);
-      (void)world_.apply(name, fails ? RouteReply{route, error}
-                                     : RouteReply{route, World::endpoint_of(kPrefill)});
+      (void)world_.apply(
+          name, fails ? RouteReply{route, error} : RouteReply{route, World::endpoint_of(kPrefill)});
     }
   }
 }
@@ -361,7 +359,8 @@ TEST_P(RandomWalk, KeepsTheInvariantsAndComesToAnEnd) {
   walk.settle();
   EXPECT_TRUE(walk.world().problems().empty())
       << "seed " << seed << ": " << walk.world().problems().front();
-  for (const std::string& room : walk.unfinished()) ADD_FAILURE() << "seed " << seed << ": " << room;
+  for (const std::string& room : walk.unfinished())
+    ADD_FAILURE() << "seed " << seed << ": " << room;
   walk.clear_all();
   walk.settle();
   for (const std::string& what : walk.leftovers()) ADD_FAILURE() << "seed " << seed << ": " << what;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <span>
 #include <vector>
@@ -27,7 +28,7 @@ class Pool {
     } else {
       private_.resize(length);
     }
-    std::ranges::fill(bytes(), kFill);
+    std::memset(bytes().data(), static_cast<int>(kFill), length);
   }
 
   std::span<std::byte> bytes() {

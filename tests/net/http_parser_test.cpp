@@ -67,6 +67,19 @@ TEST(HttpRequestReader, SeesExpectContinue) {
   EXPECT_TRUE(reader.wants_continue());
 }
 
+TEST(HttpRequestReader, LargeBodiesAreSeenInOnePieceWithTheirHeaders) {
+  const std::string body(5000, 'x');
+  HttpRequestReader request({1000, 10});
+  std::string input = "PUT / HTTP/1.1\r\nContent-Length: 5000\r\n\r\n" + body;
+  EXPECT_EQ(request.feed(input), ReadProgress::body_too_large);
+  HttpReplyReader reply({1000, 10}, false);
+  input = "HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n" + body;
+  EXPECT_EQ(reply.feed(input), ReadProgress::body_too_large);
+  HttpReplyReader endless({1000, 10}, false);
+  input = "HTTP/1.1 200 OK\r\n\r\n" + body;
+  EXPECT_EQ(endless.feed(input), ReadProgress::body_too_large);
+}
+
 TEST(HttpRequestReader, LimitsAndNonsense) {
   const auto outcome = [](std::string input) { return HttpRequestReader({100, 10}).feed(input); };
   EXPECT_EQ(outcome("GET / HTTP/1.1\r\nX: " + std::string(200, 'x')),

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -73,6 +74,12 @@ class HubPeer {
   }
   bool wait_disconnected(std::size_t count) {
     return wait([&] { return disconnected_.size() >= count; });
+  }
+  // The hub counts a message only after libzmq has taken it, and a peer can be faster than that.
+  bool wait_sent(std::uint64_t count) {
+    const Instant end = Clock::now() + kPatience;
+    while (hub_->stats().messages_sent < count && Clock::now() < end) std::this_thread::yield();
+    return hub_->stats().messages_sent == count;
   }
   std::vector<Endpoint> disconnected() {
     const std::scoped_lock lock(mutex_);

@@ -27,7 +27,7 @@ TEST(ZmqHub, FramesArriveUnchangedEmptyOnesIncluded) {
   for (const Frames& frames : messages) sender.send(receiver.endpoint(), frames);
   ASSERT_TRUE(receiver.wait_received(messages.size()));
   EXPECT_EQ(receiver.received(), messages);
-  EXPECT_EQ(sender.hub().stats().messages_sent, messages.size());
+  EXPECT_TRUE(sender.wait_sent(messages.size()));
   EXPECT_EQ(receiver.hub().stats().messages_received, messages.size());
   EXPECT_EQ(receiver.hub().stats().bytes_received, sender.hub().stats().bytes_sent);
 }
@@ -83,7 +83,7 @@ TEST(ZmqHub, DeadPeersDelayNobody) {
     sender.send(receiver.endpoint(), {std::to_string(index)});
   }
   ASSERT_TRUE(receiver.wait_received(50));
-  EXPECT_EQ(sender.hub().stats().messages_sent, 50u);
+  EXPECT_TRUE(sender.wait_sent(50));
 }
 
 TEST(ZmqHub, MessageThatNobodyTakesIsReportedAfterTheTimeout) {

@@ -81,7 +81,7 @@ class PageLedger {
   };
   struct State {
     bool landed = false;
-    bool released = false;  // by proof
+    bool released = false;              // by proof
     std::uint32_t announced_pages = 0;  // of an aux row: by the sender that wrote it
   };
   using Owner = std::pair<std::string, core::RoomKey>;

@@ -84,12 +84,13 @@ std::string print_write(const SubmitWrite& write) {
 }
 
 std::string print_route(const RouteKey& route) {
-  return route.bootstrap_address + " dp " + number(route.dp_rank) + " cp " +
-         number(route.cp_rank) + " tp " + number(route.tp_rank) + " pp " + number(route.pp_rank);
+  return route.bootstrap_address + " dp " + number(route.dp_rank) + " cp " + number(route.cp_rank) +
+         " tp " + number(route.tp_rank) + " pp " + number(route.pp_rank);
 }
 
 std::string print_status_change(const StatusChanged& change) {
-  std::string text = "status " + print_key(change.key) + ' ' + std::string(to_string(change.status));
+  std::string text =
+      "status " + print_key(change.key) + ' ' + std::string(to_string(change.status));
   if (change.failure) text += ' ' + print_failure(*change.failure);
   return text;
 }

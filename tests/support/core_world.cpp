@@ -17,8 +17,8 @@ void World::add_decode(const std::string& name, DecodeConfig config,
                        std::uint32_t metadata_required) {
   config.registration.endpoint = endpoint_of(name);
   config.registration.session_id = session_of(name);
-  DecodeSite site{DecodeNode(config), DecodeWatch(config), session_of(name), metadata_required,
-                  {}, {}, {}};
+  DecodeSite site{
+      DecodeNode(config), DecodeWatch(config), session_of(name), metadata_required, {}, {}, {}};
   decodes_.emplace(name, std::move(site));
 }
 

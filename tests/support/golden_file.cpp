@@ -5,7 +5,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "gtest/gtest.h"
+#include <gtest/gtest.h>
 
 namespace baton::test {
 
@@ -39,8 +39,8 @@ void expect_golden(const std::filesystem::path& path, const std::string& actual)
     const bool more_want = static_cast<bool>(std::getline(want, want_line));
     const bool more_have = static_cast<bool>(std::getline(have, have_line));
     if (more_want && more_have && want_line == have_line) continue;
-    ADD_FAILURE() << path.string() << ":" << line << "\n  expected: "
-                  << (more_want ? want_line : "(end of file)")
+    ADD_FAILURE() << path.string() << ":" << line
+                  << "\n  expected: " << (more_want ? want_line : "(end of file)")
                   << "\n  actual:   " << (more_have ? have_line : "(end of text)")
                   << "\nBATON_REWRITE=1 accepts what the code does now.";
     return;

@@ -31,7 +31,8 @@ std::vector<std::string> words_of(const std::string& line) {
 }
 
 bool is_key(const std::string& text) {
-  return !text.empty() && text.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == std::string::npos;
+  return !text.empty() &&
+         text.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == std::string::npos;
 }
 
 }  // namespace
@@ -63,7 +64,8 @@ Duration parse_duration(const std::string& text) {
   std::size_t used = 0;
   const double value = std::stod(text, &used);
   const std::string unit = text.substr(used);
-  if (unit == "s") return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(value));
+  if (unit == "s")
+    return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(value));
   if (unit == "ms") return std::chrono::milliseconds(static_cast<std::int64_t>(value));
   throw std::invalid_argument("not a duration: " + text);
 }

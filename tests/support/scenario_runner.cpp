@@ -135,17 +135,27 @@ class Runner {
 
 const std::map<std::string, Runner::Handler>& Runner::handlers() {
   static const std::map<std::string, Handler> table = {
-      {"prefill", &Runner::on_prefill},       {"decode", &Runner::on_decode},
-      {"open", &Runner::on_open},             {"init", &Runner::on_init},
-      {"send", &Runner::on_send},             {"publish", &Runner::on_publish},
-      {"abort", &Runner::on_abort},           {"clear", &Runner::on_clear},
-      {"observe", &Runner::on_observe},       {"status", &Runner::on_status},
-      {"write-done", &Runner::on_write_done}, {"topology", &Runner::on_topology},
-      {"route", &Runner::on_route},           {"deliver", &Runner::on_deliver},
-      {"drop", &Runner::on_drop},             {"duplicate", &Runner::on_duplicate},
-      {"send-failed", &Runner::on_send_failed}, {"inject", &Runner::on_inject},
+      {"prefill", &Runner::on_prefill},
+      {"decode", &Runner::on_decode},
+      {"open", &Runner::on_open},
+      {"init", &Runner::on_init},
+      {"send", &Runner::on_send},
+      {"publish", &Runner::on_publish},
+      {"abort", &Runner::on_abort},
+      {"clear", &Runner::on_clear},
+      {"observe", &Runner::on_observe},
+      {"status", &Runner::on_status},
+      {"write-done", &Runner::on_write_done},
+      {"topology", &Runner::on_topology},
+      {"route", &Runner::on_route},
+      {"deliver", &Runner::on_deliver},
+      {"drop", &Runner::on_drop},
+      {"duplicate", &Runner::on_duplicate},
+      {"send-failed", &Runner::on_send_failed},
+      {"inject", &Runner::on_inject},
       {"disconnected", &Runner::on_disconnected},
-      {"advance", &Runner::on_advance},       {"handshake", &Runner::on_handshake},
+      {"advance", &Runner::on_advance},
+      {"handshake", &Runner::on_handshake},
   };
   return table;
 }
@@ -224,8 +234,8 @@ void Runner::on_open(const ScenarioCommand& command) {
 }
 
 void Runner::on_init(const ScenarioCommand& command) {
-  apply(command.word(0), InitSender{key(command), command.number32("pages", 0),
-                                    command.number32("aux", 0)});
+  apply(command.word(0),
+        InitSender{key(command), command.number32("pages", 0), command.number32("aux", 0)});
 }
 
 void Runner::on_send(const ScenarioCommand& command) {
@@ -324,7 +334,8 @@ void Runner::on_deliver(const ScenarioCommand& command) {
 }
 
 void Runner::on_drop(const ScenarioCommand& command) {
-  note("dropped " + command.word(0) + " " + print_message(world_.take(parse_link(command.word(0)))));
+  note("dropped " + command.word(0) + " " +
+       print_message(world_.take(parse_link(command.word(0)))));
 }
 
 void Runner::on_duplicate(const ScenarioCommand& command) {
@@ -336,7 +347,8 @@ void Runner::on_duplicate(const ScenarioCommand& command) {
 
 void Runner::on_send_failed(const ScenarioCommand& command) {
   const World::Link link = parse_link(command.word(0));
-  apply(link.first, SendFailed{World::endpoint_of(link.second), world_.take(link), command.word(1)});
+  apply(link.first,
+        SendFailed{World::endpoint_of(link.second), world_.take(link), command.word(1)});
 }
 
 void Runner::on_disconnected(const ScenarioCommand& command) {
@@ -361,8 +373,8 @@ void Runner::on_handshake(const ScenarioCommand& command) {
   const auto announced = world_.prefills().at(prefill).node.rooms().find(room);
   const bool is_open = announced != world_.prefills().at(prefill).node.rooms().end() &&
                        announced->second.was_opened();
-  const RoomKey sender = is_open ? announced->second.key()
-                                 : must(world_.apply(prefill, OpenSender{room}));
+  const RoomKey sender =
+      is_open ? announced->second.key() : must(world_.apply(prefill, OpenSender{room}));
   const std::vector<PageIndex> pages = command.list("pages");
   const std::uint32_t count = command.number32("init", static_cast<std::uint32_t>(pages.size()));
   if (!is_open) must(world_.apply(prefill, InitSender{sender, count, command.number32("aux", 0)}));
@@ -372,8 +384,7 @@ void Runner::on_handshake(const ScenarioCommand& command) {
     must(world_.apply(decode, TopologyReply{site.topologies_asked.front(), PrefillInfo{}}));
   }
   for (; !site.routes_asked.empty(); site.routes_asked.pop_front()) {
-    must(world_.apply(decode,
-                      RouteReply{site.routes_asked.front(), World::endpoint_of(prefill)}));
+    must(world_.apply(decode, RouteReply{site.routes_asked.front(), World::endpoint_of(prefill)}));
   }
   must(world_.apply(decode, Publish{receiver, pages, command.number32("aux", 0),
                                     state_lists(command), command.number("prefix", 0)}));
